@@ -39,4 +39,6 @@ pub mod explain_task;
 
 pub mod inquiry;
 
+pub mod bench;
+
 pub mod commands;
