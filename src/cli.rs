@@ -9,6 +9,7 @@ use clap::{Arg, Args, Command, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
+use crate::bench::args::{BenchArgs, EXAMPLES as EXAMPLES_OF_BENCH};
 use crate::presets;
 use crate::scaling::Scaling;
 use crate::tables::{DOMAIN_FLAGS, FEATURES, TUNABLES};
@@ -34,11 +35,12 @@ pub const EXAMPLES: &str = "\
   sudo scx_kin set wakeup_granularity_ns=8ms NODE:-SD_BALANCE_WAKE
   sudo scx_kin counters 10                      why tasks went where they went
   sudo scx_kin explain                          the same, in plain English
+  sudo scx_kin bench hackbench                  is it faster than stock?
   scx_kin features                              the switches, and what they do
 ";
 
 /// What the program ends with.
-pub const EXIT_CODES: [(u8, &str); 3] = [
+pub const EXIT_CODES: [(u8, &str); 5] = [
     (0, "done, or ended by SIGINT or SIGTERM"),
     (
         1,
@@ -48,6 +50,8 @@ pub const EXIT_CODES: [(u8, &str); 3] = [
         2,
         "wrong usage, or a word or value that does not exist; nothing was changed",
     ),
+    (3, "bench: a setting is worse than --fail-if-worse allows"),
+    (130, "bench: ended by a signal; what was measured is kept"),
 ];
 
 /// What was asked for.
@@ -176,6 +180,10 @@ pub enum Sub {
         #[arg(long)]
         json: bool,
     },
+    /// Measure which setting helps a load: settings against each other, in turns,
+    /// with the noise known
+    #[command(after_help = EXAMPLES_OF_BENCH)]
+    Bench(Box<BenchArgs>),
     /// Show nodes, caches, cores and CPUs as the scheduler sees them
     Topology {
         /// As JSON

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::bench::bench;
 use crate::cli::{Sub, command};
 use crate::client::{Client, monitor};
 use crate::inquiry::{explain, explain_pid, watch_machine};
@@ -51,6 +52,7 @@ pub fn run(sub: Sub) -> Result<()> {
             pid: Some(pid),
             json,
         } => explain_pid(pid, seconds, json),
+        Sub::Bench(args) => bench(&args),
         Sub::Topology { json } => {
             let machine = Machine::read()?;
             if json {

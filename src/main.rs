@@ -5,11 +5,15 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::FromArgMatches;
+use scx_kin::bench::TooBad;
+use scx_kin::bench::command::Interrupted;
 use scx_kin::words::BadWord;
 use scx_kin::{cli, commands, output, run};
 
 const FAILED: u8 = 1;
 const BAD_USAGE: u8 = 2;
+const TOO_BAD: u8 = 3;
+const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let matches = cli::command().get_matches();
@@ -18,13 +22,20 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("scx_kin: {error:#}");
-            let code = if error.is::<BadWord>() {
-                BAD_USAGE
-            } else {
-                FAILED
-            };
-            ExitCode::from(code)
+            ExitCode::from(code_of(&error))
         }
+    }
+}
+
+fn code_of(error: &anyhow::Error) -> u8 {
+    if error.is::<BadWord>() {
+        BAD_USAGE
+    } else if error.is::<TooBad>() {
+        TOO_BAD
+    } else if error.is::<Interrupted>() {
+        INTERRUPTED
+    } else {
+        FAILED
     }
 }
 

@@ -296,7 +296,8 @@ mod clients {
 /// The clients that a text means: numbers and ranges such as `1..256`, which
 /// double, between commas.
 pub fn sweep(text: &str) -> Result<Vec<u32>, String> {
-    let wrong = || format!("clients {text:?}: give numbers such as 1,2,4 or a range such as 1..256");
+    let wrong =
+        || format!("clients {text:?}: give numbers such as 1,2,4 or a range such as 1..256");
     let number = |word: &str| match word.trim().parse() {
         Ok(n) if (1..=MOST_CLIENTS).contains(&n) => Ok(n),
         _ => Err(format!("{}, each from 1 to {MOST_CLIENTS}", wrong())),

@@ -7,6 +7,7 @@
 //!
 //! One at a time: there is one scheduler in a kernel.
 
+mod bench;
 mod counters;
 mod kin;
 mod load;
