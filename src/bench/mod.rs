@@ -7,3 +7,14 @@ pub mod data;
 pub mod stats;
 
 pub mod compare;
+
+pub mod show;
+
+pub mod export;
+pub mod table;
+
+pub mod plot;
+
+pub mod figures;
+
+pub mod html;
