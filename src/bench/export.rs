@@ -7,8 +7,8 @@ use std::fmt::Write;
 use crate::bench::compare::Cell;
 use crate::bench::data::{Results, Run};
 use crate::bench::show::{
-    Block, because, blocks, clients_text, differs, figure, interval, legend, notes, percent, plain,
-    reference, times, word,
+    Block, blocks, clients_text, differs, explained, figure, interval, legend, notes, percent,
+    plain, reference, times, word,
 };
 
 /// One row a run and figure, as measured; a run without a figure has one row with
@@ -90,13 +90,11 @@ pub fn markdown(results: &Results, cells: &[Cell]) -> String {
         let _ = writeln!(out, "\n### {}\n", text(&block.title()));
         rows(results, &block, &mut out);
         floor(results, &block, &mut out);
-        let told: Vec<&Cell> = block.cells().filter(|c| differs(c)).collect();
-        let told = told.into_iter().filter_map(|c| Some((c, because(c)?)));
-        for (i, (cell, because)) in told.enumerate() {
+        for (i, (cell, because)) in explained(&block, false).iter().enumerate() {
             let start = if i == 0 { "\n" } else { "" };
             let name = place(&block, cell);
             let verdict = cell.verdict.map_or("", word);
-            let _ = writeln!(out, "{start}- {name}, {verdict}: {}", text(&because));
+            let _ = writeln!(out, "{start}- {name}, {verdict}: {}", text(because));
         }
     }
     let _ = writeln!(out, "\n{}", text(&legend(results)));

@@ -167,7 +167,7 @@ pub fn ratio_bars(results: &Results, block: &Block) -> Markup {
     let about = format!("ratio of {} to {reference}", block.axis());
     html! {
         @if !all.is_empty() {
-            figure {
+            figure.bars {
                 (bars(&about, &title, block.floor(clients), &all))
                 figcaption {
                     "Ratio to " (reference) " with its 95 % interval"
@@ -208,7 +208,7 @@ pub fn latency_plots(results: &Results, workload: &str) -> Markup {
     html! {
         @if !charts.is_empty() {
             h3 { "Wakeup latency under scx_kin" }
-            div.figures {
+            div.figures.small {
                 @for (n, chart) in &charts {
                     figure {
                         (curves(chart))

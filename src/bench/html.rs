@@ -13,10 +13,11 @@ use crate::bench::compare::Cell;
 use crate::bench::data::Results;
 use crate::bench::figures::{latency_plots, ratio_bars, sweep_plots};
 use crate::bench::show::{
-    Block, because, blocks, clients_text, counts, differs, figure, interval, latency_text, legend,
-    notes, percent, reference, times, word,
+    Block, blocks, clients_text, counts, explained, figure, interval, legend, notes, percent,
+    reference, times, word,
 };
 use crate::bench::stats::Verdict;
+use crate::hist::show_rounded;
 
 /// The page; see report.css for how it looks on what.
 pub fn html(results: &Results, cells: &[Cell]) -> String {
@@ -101,9 +102,9 @@ fn summary(results: &Results, cells: &[Cell]) -> Markup {
             p { "How many of the comparisons with " b { (reference(results)) } " came out how:" }
             div.box { table {
                 thead { tr { th { "setting" } @for v in verdicts { th { (word(v)) } } } }
-                tbody { @for (name, numbers) in rows {
+                tbody { @for (setting, numbers) in rows {
                     tr {
-                        th { (name) }
+                        th { (name(setting)) }
                         @for (v, n) in verdicts.iter().zip(numbers) {
                             td { @if *n > 0 { span.(word(*v)) { (n) } } @else { "0" } }
                         }
@@ -125,7 +126,7 @@ fn one_block(results: &Results, block: &Block) -> Markup {
             (ratio_bars(results, block))
             (rows(results, block))
         }
-        (floors(results, block))
+        (floor(results, block))
         (why(block))
     }
 }
@@ -138,6 +139,11 @@ fn verdict(verdict: Option<Verdict>) -> Markup {
         _ => "",
     };
     html! { @if let Some(v) = verdict { span.(word(v)) { (mark) (word(v)) } } }
+}
+
+/// A name that may be broken where it has joints.
+fn name(text: &str) -> Markup {
+    html! { @for part in text.split_inclusive(['_', '=', ':', '-']) { (part) wbr; } }
 }
 
 /// A row a setting.
@@ -154,7 +160,7 @@ fn rows(results: &Results, block: &Block) -> Markup {
             tbody { @for setting in &block.settings {
                 @let cell = block.at(clients, setting);
                 tr {
-                    th { (setting) }
+                    th { (name(setting)) }
                     td { (cell.map_or("-".into(), |c| figure(c.median))) }
                     @if let Some(ratio) = cell.and_then(|c| c.ratio) {
                         td { (times(ratio.value)) }
@@ -186,8 +192,14 @@ fn matrix(results: &Results, block: &Block) -> Markup {
             } }
             tbody { @for setting in &block.settings {
                 tr {
-                    th { (setting) }
+                    th { (name(setting)) }
                     @for n in &block.clients { td { (entry(results, block, *n, setting)) } }
+                }
+            }
+            @if block.clients.iter().any(|n| block.floor(*n).is_some()) {
+                tr.soft {
+                    th { (reference(results)) " against itself, within" }
+                    @for n in &block.clients { td { (block.floor(*n).map_or("-".into(), percent)) } }
                 }
             } }
         } }
@@ -213,39 +225,42 @@ fn entry(results: &Results, block: &Block, clients: u32, setting: &str) -> Marku
     }
 }
 
-fn floors(results: &Results, block: &Block) -> Markup {
-    let one = |n: &u32| {
-        let floor = percent(block.floor(*n)?);
-        Some(match block.is_sweep() {
-            true => format!("{floor} with {}", clients_text(*n)),
-            false => floor,
-        })
-    };
-    let all: Vec<String> = block.clients.iter().filter_map(one).collect();
+fn floor(results: &Results, block: &Block) -> Markup {
+    let floor = block.floor(block.clients[0]);
     html! {
-        @if !all.is_empty() {
-            p.soft { (reference(results)) " against itself: within " (all.join(", ")) "." }
+        @if let (Some(floor), false) = (floor, block.is_sweep()) {
+            p.soft { (reference(results)) " against itself: within " (percent(floor)) "." }
         }
     }
 }
 
+/// A short list in sight, the rest of a long one on request.
 fn why(block: &Block) -> Markup {
-    let told: Vec<(&Cell, String)> = block
-        .cells()
-        .filter(|c| differs(c))
-        .filter_map(|c| Some((c, because(c)?)))
-        .collect();
+    let first = explained(block, false).len();
+    let told = explained(block, true);
     html! {
         @if !told.is_empty() {
-            p { b { "Why" } }
-            ul { @for (cell, because) in told {
-                li {
-                    b { (cell.setting) }
-                    @if block.is_sweep() { ", " (clients_text(cell.clients)) }
-                    ", " (verdict(cell.verdict)) ": " (because)
-                }
-            } }
+            p { b { "Why" @if told.len() > first { ", where each is strongest" } } }
+            (reasons(block, &told[..first]))
         }
+        @if told.len() > first {
+            details {
+                summary { "Why, for the " (told.len() - first) " others" }
+                (reasons(block, &told[first..]))
+            }
+        }
+    }
+}
+
+fn reasons(block: &Block, told: &[(&Cell, String)]) -> Markup {
+    html! {
+        ul { @for (cell, because) in told {
+            li {
+                b { (cell.setting) }
+                @if block.is_sweep() { ", " (clients_text(cell.clients)) }
+                ", " (verdict(cell.verdict)) ": " (because)
+            }
+        } }
     }
 }
 
@@ -271,10 +286,17 @@ fn latencies(blocks: &[Block], workload: &str) -> Markup {
                 } }
                 tbody { @for setting in settings {
                     tr {
-                        th { (setting) }
+                        th { (name(setting)) }
                         @for n in &block.clients {
-                            td { (block.at(*n, setting).and_then(|c| c.latency)
-                                .map_or("-".into(), |l| latency_text(l, ""))) }
+                            td {
+                                @match block.at(*n, setting).and_then(|c| c.latency) {
+                                    Some((half, most)) => {
+                                        "p50 " (show_rounded(half))
+                                        div { "p99 " (show_rounded(most)) }
+                                    }
+                                    None => "-",
+                                }
+                            }
                         }
                     }
                 } }
@@ -289,14 +311,14 @@ fn settings(results: &Results) -> Markup {
         div.box { table {
             thead { tr { th { "setting" } th.text { "is" } } }
             tbody { @for setting in &results.spec.settings {
-                tr { th { (setting.name) } td.text { code { (setting.is) } } }
+                tr { th { (name(&setting.name)) } td.text { code { (setting.is) } } }
             } }
         } }
         div.box { table {
             thead { tr { th { "workload" } th.text { "command" } } }
             tbody { @for workload in &results.spec.workloads {
                 tr {
-                    th { (workload.name) }
+                    th { (name(&workload.name)) }
                     td.text {
                         code { (workload.command) }
                         @if let Some(beside) = &workload.beside { br {} "beside it: " code { (beside) } }
@@ -326,7 +348,7 @@ fn raw(results: &Results) -> Markup {
     };
     html! {
         h2 { "All runs" }
-        details {
+        details.raw {
             summary { (results.runs.len()) " runs in the order in which they were made" }
             div.box { table {
                 thead { tr {

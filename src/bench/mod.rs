@@ -18,3 +18,5 @@ pub mod plot;
 pub mod figures;
 
 pub mod html;
+
+pub mod across;

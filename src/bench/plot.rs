@@ -171,15 +171,13 @@ impl Scale {
     fn decades(&self, about: usize) -> Vec<f64> {
         let first = self.low.log10().floor() as i32;
         let last = self.high.log10().ceil() as i32;
-        let in_each: &[f64] = match (last - first) as usize {
-            n if n * 3 <= about + 3 => &[1.0, 2.0, 5.0],
-            _ => &[1.0],
-        };
-        let each = (((last - first) as usize).div_ceil(about)).max(1);
-        let powers = (first..=last).step_by(each).map(|n| 10f64.powi(n));
-        powers
-            .flat_map(|p| in_each.iter().map(move |n| n * p))
-            .collect()
+        let powers = |each: usize| (first..=last).step_by(each).map(|n| 10f64.powi(n));
+        let fine: Vec<f64> = powers(1).flat_map(|p| [p, 2.0 * p, 5.0 * p]).collect();
+        let inside = fine.iter().filter(|v| (self.low..=self.high).contains(*v));
+        match inside.count() {
+            n if n <= 2 * about => fine,
+            _ => powers(((last - first) as usize).div_ceil(about).max(1)).collect(),
+        }
     }
 }
 
@@ -250,7 +248,7 @@ pub fn curves(chart: &Chart) -> Markup {
     );
     let log = low > 0.0 && high / low > WIDE;
     let up = Scale::new(all, log, HEIGHT - BOTTOM, TOP).airy();
-    let heights = up.ticks(5);
+    let heights = up.ticks(6);
     let longest = heights.iter().map(|(_, t)| t.len()).max().unwrap_or(0);
     let left = 12.0 + CHAR * longest as f64;
     let places = chart.ticks.iter().map(|(x, _)| *x);
@@ -308,7 +306,12 @@ fn line(curve: &Curve, chart: &Chart, across: &Scale, up: &Scale) -> Markup {
     let points = curve.points.iter().filter(|p| p.y.is_finite());
     // Beside each other, else the whiskers of one hide those of another.
     let others = chart.curves.len() as f64;
-    let aside = match chart.marked && curve.style > 0 {
+    let whiskers = chart
+        .curves
+        .iter()
+        .flat_map(|c| &c.points)
+        .any(|p| p.high > p.low);
+    let aside = match whiskers && curve.style > 0 {
         true => (curve.style as f64 - others / 2.0).clamp(-6.0, 6.0) * 2.5,
         false => 0.0,
     };

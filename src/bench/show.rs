@@ -247,20 +247,28 @@ pub fn because(cell: &Cell) -> Option<String> {
         let (here, there) = (rate(why.here), rate(why.there));
         format!("{} {here}/s against {there}/s", plain(&why.counter))
     });
-    let latency = cell
-        .latency
-        .map(|latency| latency_text(latency, "wakeup latency "));
+    let latency = cell.latency.map(|(half, most)| {
+        let (half, most) = (show_rounded(half), show_rounded(most));
+        format!("wakeup latency p50 {half}, p99 {most}")
+    });
     let all: Vec<String> = counters.chain(latency).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Median and 99th percentile of a latency in ns, with a word before.
-pub fn latency_text((median, high): (f64, f64), before: &str) -> String {
-    format!(
-        "{before}p50 {}, p99 {}",
-        show_rounded(median),
-        show_rounded(high)
-    )
+/// What there is to explain in a block. Of a sweep, each setting's strongest gain
+/// and loss come first; `all` brings the others after them.
+pub fn explained<'a>(block: &Block<'a>, all: bool) -> Vec<(&'a Cell, String)> {
+    let told: Vec<&Cell> = block.cells().filter(|c| differs(c)).collect();
+    let size = |c: &Cell| c.ratio.map_or(0.0, |r| r.value.ln().abs());
+    let strongest = |c: &&Cell| {
+        let rival = |o: &&Cell| o.setting == c.setting && o.verdict == c.verdict;
+        !told.iter().any(|o| rival(o) && size(o) > size(c))
+    };
+    let (mut first, rest): (Vec<&Cell>, Vec<&Cell>) = told.iter().partition(|c| strongest(c));
+    first.sort_by_key(|c| block.settings.iter().position(|s| *s == c.setting));
+    let rest = rest.into_iter().filter(|_| all);
+    let both = first.into_iter().chain(rest);
+    both.filter_map(|c| Some((c, because(c)?))).collect()
 }
 
 /// Whether a run is the one that counts of its round and place.

@@ -8,8 +8,8 @@
 use crate::bench::compare::Cell;
 use crate::bench::data::Results;
 use crate::bench::show::{
-    Block, because, blocks, clients_text, columns, differs, figure, fold, interval, left, legend,
-    mark, notes, percent, plain, reference, right, times, word,
+    Block, blocks, clients_text, columns, explained, figure, fold, interval, left, legend, mark,
+    notes, percent, plain, reference, right, times, word,
 };
 use crate::metrics::WIDTH;
 
@@ -133,14 +133,18 @@ fn sweep(results: &Results, block: &Block, lines: &mut Vec<String>) {
     grid.print_split(lines);
 }
 
-/// Counters and latencies of whatever is better or worse.
+/// Counters and latencies of whatever is better or worse; the page has all of a
+/// sweep, which would fill a terminal.
 fn why(block: &Block, lines: &mut Vec<String>) {
-    let told: Vec<&Cell> = block.cells().filter(|c| differs(c)).collect();
-    let told = told.into_iter().filter_map(|c| Some((c, because(c)?)));
     let before = lines.len();
-    for (cell, because) in told {
+    for (cell, because) in explained(block, false) {
         if lines.len() == before {
-            lines.push("Why:".into());
+            let which = if block.is_sweep() {
+                ", where it is strongest"
+            } else {
+                ""
+            };
+            lines.push(format!("Why{which}:"));
         }
         let clients = match block.is_sweep() {
             true => format!(", {}", clients_text(cell.clients)),
