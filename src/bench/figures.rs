@@ -4,6 +4,7 @@
 
 use maud::{Markup, html};
 
+use crate::bench::axis::WIDE;
 use crate::bench::compare::Cell;
 use crate::bench::data::Results;
 use crate::bench::plot::{Bar, Chart, Curve, Point, bars, curves, swatch};
@@ -113,7 +114,7 @@ pub fn sweep_plots(results: &Results, block: &Block) -> Markup {
 fn lowest(block: &Block) -> f64 {
     let medians = block.cells().map(|c| c.median).filter(|m| m.is_finite());
     let (low, high) = medians.fold((f64::MAX, 0f64), |(l, h), m| (l.min(m), h.max(m)));
-    if low > 0.0 && high / low > crate::bench::plot::WIDE {
+    if low > 0.0 && high / low > WIDE {
         low
     } else {
         0.0

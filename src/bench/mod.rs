@@ -13,6 +13,8 @@ pub mod show;
 pub mod export;
 pub mod table;
 
+pub mod axis;
+
 pub mod plot;
 
 pub mod figures;

@@ -9,25 +9,35 @@
 
 use maud::{Markup, html};
 
+use crate::bench::axis::{Scale, WIDE};
+
 /// Width of a drawing, in its own units; text is 14 of them high.
 const WIDTH: f64 = 480.0;
 /// Height of a drawing of curves.
-const HEIGHT: f64 = 290.0;
+const HEIGHT: f64 = 296.0;
 /// Room for a character; generous, as fonts differ.
 const CHAR: f64 = 8.0;
+/// Room for a digit of an axis, which a narrow page draws larger.
+const DIGIT: f64 = 10.0;
 /// Room above and below the area that is drawn in.
 const TOP: f64 = 30.0;
-const BOTTOM: f64 = 46.0;
+const BOTTOM: f64 = 52.0;
 const RIGHT: f64 = 18.0;
 /// Height of a bar with the name above it.
 const BAR: f64 = 46.0;
-/// Positive values that span more than this factor get a logarithmic axis.
-pub const WIDE: f64 = 40.0;
 /// Colours of the page, without that of the reference; see report.css.
 const COLOURS: usize = 6;
-/// As stroke-dasharray has it; six do not go evenly with these, so that the first
-/// line of a second round differs from that of the first in more than its marker.
-const DASHES: [&str; 4] = ["none", "7 4", "2 3", "9 3 2 3"];
+/// As stroke-dasharray has it; one more than there are colours, so that the two
+/// lines of a colour differ in their dashes too.
+const DASHES: [&str; COLOURS + 1] = [
+    "none",
+    "8 4",
+    "2 3",
+    "10 3 2 3",
+    "16 4",
+    "4 2",
+    "10 3 2 3 2 3",
+];
 
 /// A place on a curve; the ends of its interval are its height where it has none.
 #[derive(Clone, Copy, Debug)]
@@ -83,115 +93,6 @@ pub struct Bar {
     pub class: &'static str,
     /// Ratio, and the ends of its interval.
     pub value: (f64, f64, f64),
-}
-
-/// Values to places along a line.
-struct Scale {
-    low: f64,
-    high: f64,
-    log: bool,
-    from: f64,
-    to: f64,
-}
-
-impl Scale {
-    fn new(values: impl Iterator<Item = f64> + Clone, log: bool, from: f64, to: f64) -> Scale {
-        let good = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
-        let low = good.clone().reduce(f64::min).unwrap_or(1.0);
-        let high = good.reduce(f64::max).unwrap_or(1.0);
-        let flat = high - low <= f64::EPSILON * high.abs();
-        let (low, high) = match (flat, log) {
-            (true, true) => (low / 2.0, high * 2.0),
-            (true, false) => (
-                low - low.abs().max(1.0) / 10.0,
-                high + high.abs().max(1.0) / 10.0,
-            ),
-            _ => (low, high),
-        };
-        Scale {
-            low,
-            high,
-            log,
-            from,
-            to,
-        }
-    }
-
-    /// With a little air at both ends.
-    fn airy(mut self) -> Scale {
-        let (low, high) = (self.on(self.low), self.on(self.high));
-        let air = (high - low) * 0.06;
-        let back = |v: f64| if self.log { v.exp2() } else { v };
-        (self.low, self.high) = (back(low - air), back(high + air));
-        self
-    }
-
-    fn on(&self, value: f64) -> f64 {
-        if self.log {
-            value.max(f64::MIN_POSITIVE).log2()
-        } else {
-            value
-        }
-    }
-
-    fn place(&self, value: f64) -> f64 {
-        let (low, high) = (self.on(self.low), self.on(self.high));
-        let part = ((self.on(value) - low) / (high - low)).clamp(0.0, 1.0);
-        self.from + (self.to - self.from) * part
-    }
-
-    /// Round values within, with labels.
-    fn ticks(&self, about: usize) -> Vec<(f64, String)> {
-        let round = match self.log {
-            true => self.decades(about),
-            false => self.even(about),
-        };
-        let inside = |v: &f64| (self.low..=self.high).contains(v);
-        let step = match round.as_slice() {
-            [a, b, ..] if !self.log => b - a,
-            _ => f64::NAN,
-        };
-        let label = |v: f64| (v, label(v, step));
-        round.into_iter().filter(inside).map(label).collect()
-    }
-
-    fn even(&self, about: usize) -> Vec<f64> {
-        let rough = (self.high - self.low) / about as f64;
-        let power = 10f64.powf(rough.log10().floor());
-        let steps = [1.0, 2.0, 5.0, 10.0].map(|n| n * power);
-        let step = steps
-            .into_iter()
-            .find(|s| *s >= rough)
-            .unwrap_or(10.0 * power);
-        let first = (self.low / step).ceil() as i64;
-        let last = (self.high / step).floor() as i64;
-        (first..=last).map(|n| n as f64 * step).collect()
-    }
-
-    fn decades(&self, about: usize) -> Vec<f64> {
-        let first = self.low.log10().floor() as i32;
-        let last = self.high.log10().ceil() as i32;
-        let powers = |each: usize| (first..=last).step_by(each).map(|n| 10f64.powi(n));
-        let fine: Vec<f64> = powers(1).flat_map(|p| [p, 2.0 * p, 5.0 * p]).collect();
-        let inside = fine.iter().filter(|v| (self.low..=self.high).contains(*v));
-        match inside.count() {
-            n if n <= 2 * about => fine,
-            _ => powers(((last - first) as usize).div_ceil(about).max(1)).collect(),
-        }
-    }
-}
-
-/// A tick's value with as many digits as its step needs.
-fn label(value: f64, step: f64) -> String {
-    let digits = |n: f64| (-n.abs().log10().floor()).clamp(0.0, 6.0) as usize;
-    let (size, unit) = match value.abs() {
-        v if v >= 1e6 => (1e6, "M"),
-        v if v >= 1e4 => (1e3, "k"),
-        _ => (1.0, ""),
-    };
-    let near = if step.is_nan() { value } else { step };
-    let near = if near == 0.0 { 1.0 } else { near / size };
-    format!("{:.*}{unit}", digits(near), value / size)
 }
 
 /// The classes that give a setting its colour.
@@ -250,7 +151,7 @@ pub fn curves(chart: &Chart) -> Markup {
     let up = Scale::new(all, log, HEIGHT - BOTTOM, TOP).airy();
     let heights = up.ticks(6);
     let longest = heights.iter().map(|(_, t)| t.len()).max().unwrap_or(0);
-    let left = 12.0 + CHAR * longest as f64;
+    let left = 12.0 + DIGIT * longest as f64;
     let places = chart.ticks.iter().map(|(x, _)| *x);
     let on_curves = chart.curves.iter().flat_map(|c| &c.points).map(|p| p.x);
     let across = Scale::new(

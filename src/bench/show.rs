@@ -13,8 +13,8 @@ use crate::bench::stats::{Ratio, Verdict};
 use crate::hist::show_rounded;
 use crate::metrics::show_count;
 
-/// Of a fair coin, five heads in a row are no rarity (1 in 16, both ways counted);
-/// six are, by the usual measure of 1 in 20.
+/// With so many, a difference that shows every time is beyond chance (1 in 20)
+/// whatever the noise is like, as six heads in a row are.
 pub const ENOUGH_ROUNDS: usize = 6;
 /// Disturbed runs that the notes name one by one; the raw data has them all.
 const NAMED_RUNS: usize = 5;
@@ -169,6 +169,7 @@ pub fn figure(value: f64) -> String {
     match size {
         _ if !value.is_finite() => "-".into(),
         0.0 => "0".into(),
+        n if n >= 1e12 => format!("{value:.2e}"),
         n if n >= 9_999_999.5 => format!("{:.2}M", value / 1e6),
         n if n >= 999.95 => {
             let sign = if value < 0.0 { "-" } else { "" };
@@ -186,6 +187,7 @@ pub fn figure(value: f64) -> String {
 pub fn times(ratio: f64) -> String {
     match ratio {
         r if !r.is_finite() => "-".into(),
+        r if r >= 99_999.5 => format!("{r:.1e}"),
         r if r >= 99.95 => format!("{r:.0}"),
         r if r >= 9.995 => format!("{r:.1}"),
         r if r >= 1.9995 => format!("{r:.2}"),
@@ -195,6 +197,9 @@ pub fn times(ratio: f64) -> String {
 
 /// The ends of a ratio's interval.
 pub fn interval(ratio: &Ratio) -> String {
+    if !ratio.high.is_finite() {
+        return "not known".into();
+    }
     format!("{} .. {}", times(ratio.low), times(ratio.high))
 }
 
@@ -227,7 +232,8 @@ pub fn mark(verdict: Option<Verdict>) -> char {
 pub fn legend(results: &Results) -> String {
     format!(
         "better, worse: than {}, beyond the 95 % interval and the noise floor. same: \
-         no difference shown. noisy: too much noise to tell.",
+         no difference shown. noisy: too much noise to tell. Ratios are made round by \
+         round and may differ a little from those of the medians.",
         plain(reference(results))
     )
 }
@@ -299,12 +305,14 @@ pub fn notes(results: &Results, cells: &[Cell]) -> Vec<String> {
             n => format!("{n} rounds are a look, no measurement."),
         };
         notes.push(format!(
-            "{rounds} With fewer than {ENOUGH_ROUNDS}, what goes the same way every time \
-             may still be chance."
+            "{rounds} With fewer than {ENOUGH_ROUNDS}, the intervals rest on the noise \
+             being of the usual kind."
         ));
     }
-    if !results.runs.iter().any(|run| run.twin) {
-        notes.push("The reference was not compared with itself: the noise is not known.".into());
+    if !cells.is_empty() && cells.iter().all(|c| floor(c).is_none()) {
+        notes.push(
+            "The noise floor is not known: too few runs of the reference against itself.".into(),
+        );
     }
     notes.extend(disturbed(results));
     notes

@@ -25,6 +25,9 @@ const BRIEF: [&str; 7] = [
 /// All blocks, then why, then what to know before believing them.
 pub fn table(results: &Results, cells: &[Cell]) -> String {
     let mut lines = vec![];
+    let about = format!("{}: {}", results.spec.name, results.spec.about);
+    lines.extend(fold("", &about, 2, WIDTH));
+    lines.push(String::new());
     if cells.is_empty() {
         lines.push("nothing was measured".into());
     }
