@@ -33,10 +33,15 @@ pub mod session;
 pub mod progress;
 pub mod rig;
 
-pub mod across;
+pub mod axis;
+pub mod show;
+
 pub mod export;
 pub mod plot;
 pub mod table;
+
+pub mod across;
+pub mod figures;
 
 pub mod html;
 
