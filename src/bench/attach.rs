@@ -20,6 +20,8 @@ use crate::preflight::running_scheduler;
 const ATTACH_LIMIT: Duration = Duration::from_secs(120);
 /// How long the kernel may take to let one go.
 const DETACH_LIMIT: Duration = Duration::from_secs(30);
+/// How long a scheduler that the kernel has thrown out may take to say why.
+const LEAVE_LIMIT: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What is attached now.
@@ -70,12 +72,25 @@ impl Attached {
 
     /// What scx_kin has counted since it was attached; none for other schedulers.
     pub fn sample(&mut self) -> Result<Option<Sample>> {
-        self.client.as_mut().map(Client::total).transpose()
+        let sample = self.client.as_mut().map(Client::total).transpose();
+        sample.or_else(|error| self.better_reason(error))
+    }
+
+    /// A scheduler that does not answer has most likely ended, or is about to: its
+    /// last words say more.
+    fn better_reason<T>(&mut self, error: anyhow::Error) -> Result<T> {
+        let start = Instant::now();
+        while start.elapsed() < LEAVE_LIMIT {
+            self.check()?;
+            sleep(LOOK_EVERY);
+        }
+        Err(error)
     }
 
     fn set(&mut self, is: &str) -> Result<()> {
         let client = self.client.as_mut().context("scx_kin is not attached")?;
-        let reply = client.set(&words_of(is)?)?;
+        let reply = client.set(&words_of(is)?);
+        let reply = reply.or_else(|error| self.better_reason(error))?;
         reply.bad_word.map_or(Ok(()), |wrong| Err(anyhow!(wrong)))
     }
 

@@ -9,7 +9,7 @@
 //!    that a killed bench has left is removed by the next.
 //! 3. The server ends with the bench, however that ends.
 
-use std::fs::{read_dir, remove_dir_all};
+use std::fs::{read_dir, read_to_string, remove_dir_all};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -39,6 +39,7 @@ const FOLDER: &str = "scx_kin-bench-";
 const POSTGRES: &str = "/usr/lib/postgresql";
 
 /// A program that is not there.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Missing {
     /// Its name.
     pub program: &'static str,
@@ -204,6 +205,17 @@ impl Server {
         format!("{how} {TABLES}")
     }
 
+    /// Its processes, those of PostgreSQL's clients too.
+    pub fn pids(&self) -> Vec<u32> {
+        let first = self.process.running.pid();
+        let children = read_to_string(format!("/proc/{first}/task/{first}/children"));
+        let children = children.unwrap_or_default();
+        let children = children
+            .split_whitespace()
+            .filter_map(|pid| pid.parse().ok());
+        std::iter::once(first).chain(children).collect()
+    }
+
     /// Ends it and removes its data.
     pub fn stop(self) -> Result<()> {
         let Server { process, folder } = self;
@@ -247,7 +259,7 @@ impl User {
             Database::Pgsql => ["postgres", "nobody"],
             Database::Mysql => ["mysql", "nobody"],
         };
-        let text = std::fs::read_to_string("/etc/passwd").context("/etc/passwd")?;
+        let text = read_to_string("/etc/passwd").context("/etc/passwd")?;
         let ids = |name: &str| {
             let fields = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
             let mut mine = fields.filter(|f| f.len() > 3 && f[0] == name);
