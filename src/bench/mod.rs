@@ -6,4 +6,6 @@ pub mod data;
 
 pub mod stats;
 
+pub mod why;
+
 pub mod compare;
