@@ -18,6 +18,8 @@ pub mod database;
 pub mod stats;
 
 pub mod args;
+pub mod why;
+
 pub mod compare;
 pub mod host;
 pub mod plan;
@@ -140,7 +142,7 @@ fn seed_of_now() -> u64 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    u64::from(now.subsec_nanos() / 1000)
+    u64::from(now.subsec_micros())
 }
 
 fn tell(results: &Results, cells: &[Cell], show: &Show) -> Result<()> {

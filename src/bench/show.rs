@@ -139,7 +139,7 @@ pub fn has_value(cell: &Cell) -> bool {
 
 /// The noise floor, where it is known.
 pub fn floor(cell: &Cell) -> Option<f64> {
-    Option::from(cell.floor).filter(|f: &f64| f.is_finite())
+    cell.floor.filter(|f: &f64| f.is_finite())
 }
 
 /// The setting that all others are told against.

@@ -115,7 +115,7 @@ impl Bench {
             values,
             median,
             ratio: judged.map(|(low, value, high, _)| Ratio { value, low, high }),
-            floor: 0.012,
+            floor: Some(0.012),
             verdict: judged.map(|(_, _, _, verdict)| verdict),
             disturbed: 0,
             why: vec![],
