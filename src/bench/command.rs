@@ -55,20 +55,25 @@ impl Running {
     pub fn start(text: &str) -> Result<Running> {
         let mut shell = Command::new("sh");
         shell.args(["-c", text]);
-        Running::spawn(shell, text)
+        Running::spawn(shell, text, libc::SIGTERM)
     }
 
-    /// Starts a command that goes by a name.
-    pub fn spawn(mut command: Command, name: &str) -> Result<Running> {
+    /// Starts a command that goes by a name, and gets a signal when the bench is gone.
+    pub fn spawn(mut command: Command, name: &str, last: i32) -> Result<Running> {
         let output = tempfile::tempfile().context("a temporary file")?;
         command.env("LC_ALL", "C").env("PATH", path());
         command.process_group(0).stdin(Stdio::null());
         command
             .stdout(output.try_clone()?)
             .stderr(output.try_clone()?);
-        // SAFETY: prctl is async-signal-safe and given plain numbers. It comes after a
-        // change of the user, which would undo it.
-        unsafe { command.pre_exec(|| die_with_parent(libc::SIGTERM)) };
+        let prepare = move || {
+            die_with_parent(last)?;
+            listen_to_signals();
+            Ok(())
+        };
+        // SAFETY: both are async-signal-safe. They come after a change of the user, which
+        // would undo the first.
+        unsafe { command.pre_exec(prepare) };
         let child = command.spawn().with_context(|| name.to_string())?;
         Ok(Running {
             child,
@@ -222,11 +227,20 @@ fn wait_without_reaping(pid: u32) {
 
 /// For a child before its exec: to get a signal when the bench ends, however that
 /// comes about.
-pub fn die_with_parent(signal: i32) -> std::io::Result<()> {
+fn die_with_parent(signal: i32) -> std::io::Result<()> {
     // SAFETY: plain numbers.
     match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// For a child before its exec: whoever started the bench in the background of a
+/// shell had it ignore SIGINT, and its children with it.
+fn listen_to_signals() {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+        // SAFETY: no handler of ours is involved.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }
 

@@ -11,6 +11,9 @@ use crate::metrics::Sample;
 /// Version of the results' form: a reader refuses others.
 pub const FORMAT: u32 = 1;
 
+/// In the machine record: no, yes, or what scripts/vm calls it.
+pub const VIRTUAL_MACHINE: &str = "virtual machine";
+
 /// What to measure: settings x workloads x clients x rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -7,7 +7,9 @@
 //!    be unfair; between two schedulers it is the same for both.
 //! 2. The folder is on a tmpfs where one has room, and goes away with the server. One
 //!    that a killed bench has left is removed by the next.
-//! 3. The server ends with the bench, however that ends.
+//! 3. PostgreSQL's shared memory is in that folder too: after SIGKILL it would stay
+//!    behind in /dev/shm. Dead rows are swept every 5 s, or they would pile up.
+//! 4. The server ends with the bench, however that ends.
 
 use std::fs::{read_dir, read_to_string, remove_dir_all};
 use std::os::unix::fs::chown;
@@ -117,9 +119,10 @@ impl Drop for Process {
 impl Server {
     /// Starts one, waits until it answers, and fills it.
     pub fn start(kind: Database, stop: &AtomicBool) -> Result<Server> {
-        let name = match kind {
-            Database::Pgsql => "PostgreSQL",
-            Database::Mysql => "MariaDB",
+        // PostgreSQL's SIGTERM waits for its clients to leave.
+        let (name, last) = match kind {
+            Database::Pgsql => ("PostgreSQL", libc::SIGINT),
+            Database::Mysql => ("MariaDB", libc::SIGTERM),
         };
         remove_old_folders();
         let user = User::of(kind)?;
@@ -136,12 +139,12 @@ impl Server {
                 program("mariadb-install-db")?
             ),
         };
-        let installing = Running::spawn(user.shell(&install), &install)?;
+        let installing = Running::spawn(user.shell(&install), &install, libc::SIGTERM)?;
         installing
             .wait(LIMIT, stop)
             .with_context(|| name.to_string())?;
         let serve = serve_command(kind, &path)?;
-        let running = Running::spawn(user.shell(&format!("exec {serve}")), name)?;
+        let running = Running::spawn(user.shell(&format!("exec {serve}")), name, last)?;
         let process = Process { kind, running };
         let mut server = Server { process, folder };
         server.fill(stop).with_context(|| name.to_string())?;
@@ -232,7 +235,8 @@ fn serve_command(kind: Database, path: &str) -> Result<String> {
         Database::Pgsql => format!(
             "{} -D {path}/data -k {path} -c listen_addresses= -c max_connections={CONNECTIONS} \
              -c shared_buffers=128MB -c fsync=off -c synchronous_commit=off \
-             -c full_page_writes=off -c autovacuum=off -c max_wal_size=128MB",
+             -c full_page_writes=off -c max_wal_size=128MB -c autovacuum_naptime=5s \
+             -c dynamic_shared_memory_type=mmap",
             program("postgres")?
         ),
         Database::Mysql => format!(

@@ -6,9 +6,10 @@ use std::fmt::Write;
 
 use crate::bench::compare::Cell;
 use crate::bench::data::{Results, Run};
+use crate::bench::notes::notes;
 use crate::bench::show::{
-    Block, blocks, clients_text, differs, explained, figure, interval, legend, notes, percent,
-    plain, reference, times, word,
+    Block, blocks, clients_text, differs, explained, figure, interval, legend, percent, plain,
+    reference, times, word,
 };
 
 /// One row a run and figure, as measured; a run without a figure has one row with

@@ -13,6 +13,7 @@
 use std::collections::HashMap;
 use std::fs::{read_dir, read_to_string};
 
+use crate::bench::data::VIRTUAL_MACHINE;
 use crate::preflight::running_scheduler;
 use crate::topology::{Machine, online_cpus};
 
@@ -200,7 +201,7 @@ pub fn record() -> Vec<(String, String)> {
             .collect::<Vec<_>>()
             .join(" "),
     );
-    note("virtual machine", virtual_machine());
+    note(VIRTUAL_MACHINE, virtual_machine());
     note("mitigations", mitigations());
     note(
         "scheduler before",

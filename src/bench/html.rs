@@ -12,9 +12,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::bench::compare::Cell;
 use crate::bench::data::Results;
 use crate::bench::figures::{latency_plots, ratio_bars, sweep_plots};
+use crate::bench::notes::notes;
 use crate::bench::show::{
-    Block, blocks, clients_text, counts, explained, figure, interval, legend, notes, percent,
-    reference, times, word,
+    Block, blocks, clients_text, counts, explained, figure, interval, legend, percent, reference,
+    times, word,
 };
 use crate::bench::stats::Verdict;
 use crate::hist::show_rounded;

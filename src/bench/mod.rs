@@ -38,8 +38,10 @@ pub mod rig;
 pub mod axis;
 pub mod show;
 
-pub mod export;
+pub mod notes;
 pub mod plot;
+
+pub mod export;
 pub mod table;
 
 pub mod across;

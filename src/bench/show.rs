@@ -13,12 +13,6 @@ use crate::bench::stats::{Ratio, Verdict};
 use crate::hist::show_rounded;
 use crate::metrics::show_count;
 
-/// With so many, a difference that shows every time is beyond chance (1 in 20)
-/// whatever the noise is like, as six heads in a row are.
-pub const ENOUGH_ROUNDS: usize = 6;
-/// Disturbed runs that the notes name one by one; the raw data has them all.
-const NAMED_RUNS: usize = 5;
-
 /// The cells of one workload and metric.
 #[derive(Debug)]
 pub struct Block<'a> {
@@ -283,71 +277,10 @@ pub fn counts(results: &Results, run: &Run) -> bool {
     !run.twin && (run.repeat || !results.runs.iter().any(repeated))
 }
 
-fn same_place(a: &Run, b: &Run) -> bool {
+/// Whether two runs are of the same cell and round.
+pub fn same_place(a: &Run, b: &Run) -> bool {
     let place = |r: &Run| (r.round, r.twin, r.clients);
     place(a) == place(b) && a.setting == b.setting && a.workload == b.workload
-}
-
-/// What a reader must know before believing anything.
-pub fn notes(results: &Results, cells: &[Cell]) -> Vec<String> {
-    let mut notes = vec![];
-    if let Some(why) = &results.ended_early {
-        notes.push(format!(
-            "It ended before its time: {}.",
-            plain(why).trim_end_matches('.')
-        ));
-    }
-    let rounds = cells.iter().map(|c| c.values.len()).min().unwrap_or(0);
-    if rounds < ENOUGH_ROUNDS && !cells.is_empty() {
-        let rounds = match rounds {
-            0 => "Some settings have no figure at all.".into(),
-            1 => "One round is a look, no measurement.".into(),
-            n => format!("{n} rounds are a look, no measurement."),
-        };
-        notes.push(format!(
-            "{rounds} With fewer than {ENOUGH_ROUNDS}, the intervals rest on the noise \
-             being of the usual kind."
-        ));
-    }
-    if !cells.is_empty() && cells.iter().all(|c| floor(c).is_none()) {
-        notes.push(
-            "The noise floor is not known: too few runs of the reference against itself.".into(),
-        );
-    }
-    notes.extend(disturbed(results));
-    notes
-}
-
-fn disturbed(results: &Results) -> Vec<String> {
-    let all: Vec<&Run> = results
-        .runs
-        .iter()
-        .filter(|r| r.disturbed.is_some())
-        .collect();
-    let one = |run: &&Run| {
-        let why = plain(run.disturbed.as_deref().unwrap_or_default());
-        let repeated = |other: &Run| other.repeat && same_place(other, run);
-        let fate = match run.repeat {
-            true => "a repetition; it counts",
-            false if results.runs.iter().any(repeated) => "made again",
-            false => "it counts",
-        };
-        let clients = match run.clients {
-            0 => String::new(),
-            n => format!(" with {}", clients_text(n)),
-        };
-        let (setting, workload) = (plain(&run.setting), plain(&run.workload));
-        let round = run.round;
-        format!("Disturbed: round {round}, {setting}, {workload}{clients}: {why} ({fate}).")
-    };
-    let mut lines: Vec<String> = all.iter().take(NAMED_RUNS).map(one).collect();
-    match all.len().saturating_sub(NAMED_RUNS) {
-        0 => {}
-        more => lines.push(format!(
-            "Disturbed besides: {more} runs; the CSV has them all."
-        )),
-    }
-    lines
 }
 
 /// A text in one line: anybody's names may hold line breaks.

@@ -7,9 +7,10 @@
 
 use crate::bench::compare::Cell;
 use crate::bench::data::Results;
+use crate::bench::notes::notes;
 use crate::bench::show::{
     Block, blocks, clients_text, columns, explained, figure, fold, interval, left, legend, mark,
-    notes, percent, plain, reference, right, times, word,
+    percent, plain, reference, right, times, word,
 };
 use crate::metrics::WIDTH;
 

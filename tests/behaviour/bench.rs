@@ -113,7 +113,7 @@ fn each_shipped_spec_runs_at_its_smallest() {
         }
         let measured = |w: &&str| results.runs.iter().any(|r| r.workload == **w);
         let workloads: Vec<&str> = spec.workloads.iter().map(|w| w.name.as_str()).collect();
-        assert!(workloads.iter().all(|w| measured(&w)), "{}", spec.name);
+        assert!(workloads.iter().all(measured), "{}", spec.name);
         for line in bench.read("out").lines() {
             assert!(line.chars().count() <= 80, "{}: {line}", spec.name);
         }
