@@ -71,8 +71,9 @@ pub fn missing(kind: Database) -> Vec<Missing> {
         .collect()
 }
 
-/// The path of a program; of several versions of PostgreSQL, the newest.
-fn find(program: &str) -> Option<PathBuf> {
+/// Where a program is, by its name or path; of several versions of PostgreSQL's, the
+/// newest.
+pub fn find(program: &str) -> Option<PathBuf> {
     let versions = read_dir(POSTGRES).into_iter().flatten().flatten();
     let mut versions: Vec<u32> = versions
         .filter_map(|entry| entry.file_name().to_string_lossy().parse().ok())
@@ -337,5 +338,16 @@ fn remove_old_folders() {
                 let _ = remove_dir_all(entry.path());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_looked_for_in_the_path() {
+        assert!(find("sh").is_some() && find("/bin/sh").is_some());
+        assert!(find("no-such-program").is_none() && find("/no/such/program").is_none());
     }
 }
