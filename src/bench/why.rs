@@ -17,6 +17,9 @@ const LEAST_EVENTS: f64 = 400.0;
 /// seen twice, such as a way out and a step on the way to it.
 const SAME_EVENT: f64 = 0.01;
 
+/// What decisions cost. It changes with their number, and is no reason itself.
+const EFFORT: [&str; 1] = ["scan_words"];
+
 /// A counter that says why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Why {
@@ -73,6 +76,7 @@ pub fn why(here: &Seen, there: &Seen) -> Vec<Why> {
     let time = here.seconds.min(there.seconds);
     let scaled = |seen: &Seen, name| seen.count(name) * time / seen.seconds;
     let names = here.counts.keys().chain(there.counts.keys());
+    let names = names.filter(|name| !EFFORT.contains(&name.as_ref()));
     let mut all: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     all.extend(names.map(|name| (*name, (scaled(here, name), scaled(there, name)))));
     all.retain(|_, (a, b)| *a + *b >= LEAST_EVENTS && a.max(*b) >= LEAST_FACTOR * a.min(*b));
