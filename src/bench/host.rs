@@ -69,11 +69,11 @@ impl Usage {
             return Some("CPUs were throttled".into());
         }
         if steal > (STEAL_SHARE * cpus * seconds).max(OTHERS_LEAST_S) {
-            return Some(format!("the hypervisor took {steal:.1} s of CPU time"));
+            return Some(format!("the hypervisor took {steal:.1} s of CPU"));
         }
         let most = (OTHERS_CPUS.min(OTHERS_SHARE * cpus) * seconds).max(OTHERS_LEAST_S);
         let (used, name) = self.used_by_others(before);
-        (used > most).then(|| format!("others used {used:.1} s of CPU time, {name} most"))
+        (used > most).then(|| format!("others used {used:.1} s of CPU, {name} most"))
     }
 
     /// CPU seconds, and who used most of them.

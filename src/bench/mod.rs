@@ -89,7 +89,7 @@ pub fn bench(args: &BenchArgs) -> Result<()> {
 fn run(args: &BenchArgs) -> Result<()> {
     let spec = spec::asked_for(args)?;
     rig::check(&spec)?;
-    let now = OffsetDateTime::now_utc();
+    let now = OffsetDateTime::now_utc().truncate_to_second();
     let mut results = Results {
         format: FORMAT,
         seed: args.seed.unwrap_or_else(seed_of_now),
