@@ -383,6 +383,14 @@ fn stock_alone_can_be_measured_anywhere_and_told_again() {
 }
 
 #[test]
+fn what_goes_to_dev_null_is_not_kept() {
+    let args = ["--cmd", "true", "--settings", "stock", "--rounds", "1"];
+    let out = bench(&[&args[..], &["--out", "/dev/null"]].concat());
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success() && !said.contains("kept in"), "{said}");
+}
+
+#[test]
 fn what_are_no_results_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("r.json");

@@ -88,7 +88,8 @@ pub struct BenchArgs {
     pub fail_if_worse: Option<f64>,
 
     /// Where to keep the results, from which `report` makes everything again; the
-    /// default is scx_kin-bench-SPEC-TIME.json in the current folder
+    /// default is scx_kin-bench-SPEC-TIME.json in the current folder. /dev/null keeps
+    /// none
     #[arg(long, value_name = "FILE")]
     pub out: Option<String>,
 

@@ -114,14 +114,14 @@ fn run(args: &BenchArgs) -> Result<()> {
     let kept = Kept::create(&file)?;
     let measured = measure(&mut results, &kept);
     if results.runs.is_empty() {
-        kept.remove_if_empty();
+        kept.remove();
         return measured;
     }
     results.ended_early = measured.as_ref().err().map(|error| format!("{error:#}"));
     kept.write(&results)?;
     let cells = compare(&results);
     tell(&results, &cells, &args.show)?;
-    eprintln!("\nkept in {file}; `scx_kin bench report` tells it again, in other forms too");
+    kept.tell();
     measured?;
     match args.fail_if_worse {
         Some(percent) => fail_if_worse(&cells, percent),

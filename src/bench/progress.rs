@@ -15,6 +15,8 @@ use crate::bench::session::Audience;
 
 /// Fits 80 columns with the longest of times.
 const BAR: &str = "{bar:16} {pos}/{len}, {eta} left: {msg}";
+/// As a path: results are not to be kept.
+const NOWHERE: &str = "/dev/null";
 /// So much of a run's name fits behind it.
 const NAME_WIDTH: usize = 40;
 
@@ -114,36 +116,53 @@ impl Audience for Progress {
     }
 }
 
-/// The file that results are kept in.
+/// The file that results are kept in, if they are.
 #[derive(Clone)]
 pub struct Kept {
-    path: PathBuf,
+    path: Option<PathBuf>,
 }
 
 impl Kept {
-    /// Fails here and now if nothing can be written there.
+    /// Fails here and now if nothing can be written there. In /dev/null nothing is kept.
     pub fn create(path: &str) -> Result<Kept> {
-        let kept = Kept { path: path.into() };
+        if path == NOWHERE {
+            return Ok(Kept { path: None });
+        }
         let hint = || format!("{path} cannot be written: say where with --out FILE");
-        File::create_new(&kept.path)
+        File::create_new(path)
             .map_err(anyhow::Error::from)
             .with_context(hint)?;
-        Ok(kept)
+        Ok(Kept {
+            path: Some(path.into()),
+        })
     }
 
     /// Replaces what is in it: whole, or not at all.
     pub fn write(&self, results: &Results) -> Result<()> {
-        let mut aside = self.path.clone().into_os_string();
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        let mut aside = path.clone().into_os_string();
         aside.push(".new");
         let text = serde_json::to_string(results)?;
-        let written = fs::write(&aside, text).and_then(|()| fs::rename(&aside, &self.path));
-        written.with_context(|| format!("writing {}", self.path.display()))
+        let written = fs::write(&aside, text).and_then(|()| fs::rename(&aside, path));
+        written.with_context(|| format!("writing {}", path.display()))
     }
 
-    /// Takes the file away again if there is nothing in it.
-    pub fn remove_if_empty(&self) {
-        if fs::metadata(&self.path).is_ok_and(|m| m.len() == 0) {
-            let _ = fs::remove_file(&self.path);
+    /// Takes the file away again: there was nothing to keep.
+    pub fn remove(&self) {
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Says where, for who wants more of it.
+    pub fn tell(&self) {
+        if let Some(path) = &self.path {
+            let path = path.display();
+            let more = "`scx_kin bench report` tells it again, in other forms too";
+            // Nobody may be there to read it.
+            let _ = writeln!(stderr(), "\nkept in {path}\n{more}");
         }
     }
 }
