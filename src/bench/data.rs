@@ -269,6 +269,18 @@ pub struct Run {
     pub repeat: bool,
     /// What scx_kin counted meanwhile; none under another scheduler.
     pub sample: Option<Sample>,
+    /// With `--cost`: what each callback of the attached scheduler cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<BTreeMap<String, Cost>>,
+}
+
+/// What a callback cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// How often it was called.
+    pub calls: u64,
+    /// Its time, in ns.
+    pub ns: u64,
 }
 
 /// A sweep: a list of numbers, or "1..256", which doubles.

@@ -5,6 +5,7 @@
 use std::fmt::Write;
 
 use crate::bench::compare::Cell;
+use crate::bench::cost;
 use crate::bench::data::{Results, Run};
 use crate::bench::notes::notes;
 use crate::bench::show::{
@@ -97,6 +98,10 @@ pub fn markdown(results: &Results, cells: &[Cell]) -> String {
             let verdict = cell.verdict.map_or("", word);
             let _ = writeln!(out, "{start}- {name}, {verdict}: {}", text(because));
         }
+    }
+    let costs = cost::text(results).join("\n");
+    if !costs.is_empty() {
+        let _ = writeln!(out, "\n```\n{}\n```", costs.trim_end());
     }
     let _ = writeln!(out, "\n{}", text(&legend(results)));
     for (i, note) in notes(results, cells).iter().enumerate() {

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::bench::compare::Cell;
+use crate::bench::cost;
 use crate::bench::data::Results;
 use crate::bench::figures::{latency_plots, ratio_bars, sweep_plots};
 use crate::bench::notes::notes;
@@ -62,6 +63,7 @@ pub fn html(results: &Results, cells: &[Cell]) -> String {
                         (latencies(&blocks, workload))
                     }
                 }
+                (costs(results))
                 (settings(results))
                 (machine(results))
                 (raw(results))
@@ -304,6 +306,18 @@ fn latencies(blocks: &[Block], workload: &str) -> Markup {
                     }
                 } }
             } }
+        }
+    }
+}
+
+fn costs(results: &Results) -> Markup {
+    let lines = cost::text(results);
+    html! {
+        @if !lines.is_empty() {
+            section {
+                h2 { "What callbacks cost" }
+                pre { (lines.join("\n")) }
+            }
         }
     }
 }

@@ -32,11 +32,15 @@ pub mod spec;
 pub mod attach;
 pub mod session;
 
-pub mod progress;
-pub mod rig;
-
 pub mod axis;
+pub mod progress;
 pub mod show;
+
+pub mod cost;
+
+pub mod meter;
+
+pub mod rig;
 
 pub mod notes;
 pub mod plot;
@@ -112,7 +116,7 @@ fn run(args: &BenchArgs) -> Result<()> {
         )
     });
     let kept = Kept::create(&file)?;
-    let measured = measure(&mut results, &kept);
+    let measured = measure(&mut results, args.cost, &kept);
     if results.runs.is_empty() {
         kept.remove();
         return measured;
@@ -129,10 +133,10 @@ fn run(args: &BenchArgs) -> Result<()> {
     }
 }
 
-fn measure(results: &mut Results, kept: &Kept) -> Result<()> {
+fn measure(results: &mut Results, cost: bool, kept: &Kept) -> Result<()> {
     let stop = stop_on_signal()?;
     let mut progress = Progress::new(session::runs_of(results), kept.clone());
-    let mut rig = rig::Rig::start(&results.spec, &stop)?;
+    let mut rig = rig::Rig::start(&results.spec, cost, &stop)?;
     let measured = session::measure(results, &mut rig, &mut progress);
     progress.finish();
     let ended = rig.end();

@@ -14,6 +14,7 @@ use crate::bench::command::{self, Running};
 use crate::bench::data::{Database, Metric, Source, Spec, Workload};
 use crate::bench::database::{self, Server, find};
 use crate::bench::host::{Usage, adopt_orphans};
+use crate::bench::meter::{Meter, since};
 use crate::bench::session::{Measured, Runner};
 use crate::bench::setting::STOCK;
 use crate::preflight;
@@ -30,6 +31,7 @@ pub struct Rig<'a> {
     servers: BTreeMap<Database, Server>,
     seconds: u32,
     settle: Duration,
+    meter: Option<Meter>,
     stop: &'a AtomicBool,
 }
 
@@ -71,8 +73,10 @@ pub fn check(spec: &Spec) -> Result<()> {
 }
 
 impl Rig<'_> {
-    /// Starts the databases that a spec needs.
-    pub fn start<'a>(spec: &Spec, stop: &'a AtomicBool) -> Result<Rig<'a>> {
+    /// Starts the databases that a spec needs; with `cost` each run tells what the
+    /// scheduler's callbacks cost.
+    pub fn start<'a>(spec: &Spec, cost: bool, stop: &'a AtomicBool) -> Result<Rig<'a>> {
+        let meter = cost.then(Meter::start).transpose()?;
         let wanted: BTreeSet<Database> = spec.workloads.iter().filter_map(|w| w.database).collect();
         adopt_orphans();
         let mut servers = BTreeMap::new();
@@ -84,6 +88,7 @@ impl Rig<'_> {
             servers,
             seconds: spec.seconds,
             settle: Duration::from_millis(spec.settle_ms.into()),
+            meter,
             stop,
         })
     }
@@ -133,6 +138,7 @@ impl Runner for Rig<'_> {
             None => None,
         };
         let before = self.attached.sample()?;
+        let cost = self.meter.as_ref().map(Meter::read);
         let usage = Usage::now();
         let limit = RUN_LIMIT + Duration::from_secs(self.seconds.into());
         let done = command::run(&command, limit, self.stop);
@@ -140,6 +146,8 @@ impl Runner for Rig<'_> {
         self.attached.check()?;
         let done = done?;
         let after = self.attached.sample()?;
+        let cost = cost.zip(self.meter.as_ref());
+        let cost = cost.map(|(before, meter)| since(meter.read(), &before));
         let beside = beside.map_or(Ok(String::new()), end_beside)?;
         let disturbed = Usage::now().disturbed_since(&usage, done.seconds);
         let figures = workload.metrics.iter().map(|metric| {
@@ -153,6 +161,7 @@ impl Runner for Rig<'_> {
             figures: figures.collect::<Result<_>>()?,
             seconds: done.seconds,
             disturbed,
+            cost,
             sample: after
                 .zip(before)
                 .map(|(after, before)| after.since(&before)),

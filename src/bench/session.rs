@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::bench::data::{Results, Run, Workload};
+use crate::bench::data::{Cost, Results, Run, Workload};
 use crate::bench::plan::{Arm, Round, rounds};
 use crate::bench::setting::cumulative;
 use crate::metrics::Sample;
@@ -32,6 +32,8 @@ pub struct Measured {
     pub disturbed: Option<String>,
     /// What scx_kin counted meanwhile.
     pub sample: Option<Sample>,
+    /// What each callback cost, if that is asked for.
+    pub cost: Option<BTreeMap<String, Cost>>,
 }
 
 /// Who is told how it goes.
@@ -130,6 +132,7 @@ fn measure_arm(
             run.seconds = done.seconds;
             run.disturbed = done.disturbed;
             run.sample = done.sample;
+            run.cost = done.cost;
             audience.end(&run, &workload);
             let disturbed = run.disturbed.is_some();
             results.runs.push(run);

@@ -6,6 +6,7 @@
 //! never cut, since names that differ may differ at their ends.
 
 use crate::bench::compare::Cell;
+use crate::bench::cost;
 use crate::bench::data::Results;
 use crate::bench::notes::notes;
 use crate::bench::show::{
@@ -43,6 +44,7 @@ pub fn table(results: &Results, cells: &[Cell]) -> String {
         lines.push(String::new());
         why(&block, &mut lines);
     }
+    lines.extend(cost::text(results));
     foot(results, cells, &mut lines);
     lines.join("\n") + "\n"
 }

@@ -76,7 +76,7 @@ pub fn why(here: &Seen, there: &Seen) -> Vec<Why> {
     let time = here.seconds.min(there.seconds);
     let scaled = |seen: &Seen, name| seen.count(name) * time / seen.seconds;
     let names = here.counts.keys().chain(there.counts.keys());
-    let names = names.filter(|name| !EFFORT.contains(&name.as_ref()));
+    let names = names.filter(|name| !EFFORT.contains(name));
     let mut all: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     all.extend(names.map(|name| (*name, (scaled(here, name), scaled(there, name)))));
     all.retain(|_, (a, b)| *a + *b >= LEAST_EVENTS && a.max(*b) >= LEAST_FACTOR * a.min(*b));

@@ -14,8 +14,7 @@ use crate::kin::{SOCKET, state, text, wait_for};
 
 /// A load whose figure says which scheduler it ran under: 10 % less under any
 /// sched_ext scheduler.
-const TELLTALE: &str =
-    "test $(cat /sys/kernel/sched_ext/state) = enabled && echo rate 90 || echo rate 100";
+const TELLTALE: &str = "hackbench -g 1 -f 5 -l 20 >/dev/null; test $(cat /sys/kernel/sched_ext/state) = enabled && echo rate 90 || echo rate 100";
 
 /// A bench in a folder of its own, which is removed with it.
 struct Bench {
@@ -143,12 +142,17 @@ fn stock_scx_kin_and_another_scheduler_take_turns() {
         "3",
         "--fail-if-worse",
         "5",
+        "--cost",
     ];
-    let mut bench = Bench::start(&[load, more].concat());
+    let mut bench = Bench::start(&[&load[..], &more].concat());
     assert_eq!(bench.end(), 3, "{}", bench.read("err"));
     let (said, table) = (bench.read("err"), bench.read("out"));
     assert!(said.contains("worse by more than 5 %"), "{said}");
     assert!(table.contains("worse"), "{table}");
+    assert!(
+        table.contains("What its callbacks cost, default"),
+        "{table}"
+    );
     let results = bench.results();
     assert_eq!(results.runs.iter().filter(|r| !r.repeat).count(), 3 * 5);
     for run in &results.runs {
@@ -158,6 +162,11 @@ fn stock_scx_kin_and_another_scheduler_take_turns() {
             if stock { 100.0 } else { 90.0 },
             "{run:?}"
         );
+        let cost = run.cost.as_ref().expect("what callbacks cost");
+        for name in ["select_cpu", "enqueue", "dispatch", "running", "stopping"] {
+            let cost = cost.get(name).copied().unwrap_or_default();
+            assert_eq!(cost.calls > 0 && cost.ns > 0, !stock, "{name}: {run:?}");
+        }
         let kin = ["default", "NO_IDLE_CORE"].contains(&run.setting.as_str());
         assert_eq!(run.sample.is_some(), kin, "{run:?}");
     }
