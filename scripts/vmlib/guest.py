@@ -74,6 +74,7 @@ class Guest:
                 "-name", "debug-threads=on",  # see frozen.py
                 *(["-accel", "kvm", "-cpu", "host"] if accelerator == "kvm" else
                   ["-accel", "tcg,thread=single", "-cpu", "Nehalem,+rdrand"]),
+                *(["-icount", "shift=0,sleep=off"] if self.args.icount else []),
                 *machine.qemu_args(), "-kernel", str(kernel.image),
                 "-append", " ".join([*KERNEL_ARGS, *(TCG_ARGS if accelerator == "tcg" else []),
                                      f"init={self.run}/init", *self.args.append]),
