@@ -4,12 +4,15 @@
 use std::fmt::Write;
 
 use anyhow::Result;
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
 use crate::cli::{Cli, EXAMPLES, EXIT_CODES};
 use crate::scaling::Scaling;
 use crate::tables::{COUNTERS, DOMAIN_FLAGS, FEATURES, TUNABLES};
+
+/// What clap adds to every command by itself.
+const HELP: &str = "help";
 
 /// The page, as roff.
 pub fn manual() -> Result<String> {
@@ -24,15 +27,20 @@ pub fn manual() -> Result<String> {
     let mut page = String::from_utf8(head)?;
 
     section(&mut page, "SUBCOMMANDS");
-    for sub in cmd.get_subcommands() {
+    // Options have names to print only then.
+    let mut built = cmd.clone();
+    built.build();
+    for sub in built.get_subcommands().filter(|sub| sub.get_name() != HELP) {
         let usage = sub
             .clone()
             .bin_name(sub.get_name())
             .render_usage()
             .to_string();
+        let usage = usage.lines().next().unwrap_or_default();
         let usage = usage.trim_start_matches("Usage: ").to_string();
         let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
         item(&mut page, &usage, &about);
+        options(&mut page, sub);
     }
     settings(&mut page);
     section(&mut page, "COUNTERS");
@@ -46,6 +54,16 @@ pub fn manual() -> Result<String> {
     section(&mut page, "EXAMPLES");
     let _ = writeln!(page, ".nf\n{}.fi", escape(EXAMPLES));
     Ok(page)
+}
+
+/// What a subcommand takes, further to the right.
+fn options(page: &mut String, sub: &Command) {
+    page.push_str(".RS\n");
+    for arg in sub.get_arguments().filter(|arg| arg.get_id() != HELP) {
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        item(page, &arg.to_string(), &help);
+    }
+    page.push_str(".RE\n");
 }
 
 fn settings(page: &mut String) {
