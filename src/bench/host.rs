@@ -278,3 +278,48 @@ fn mitigations() -> String {
         names.join(", ")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(processes: &[(u32, &str, f64)]) -> Usage {
+        let process = |(pid, name, seconds): &(u32, &str, f64)| {
+            let process = Process {
+                name: name.to_string(),
+                parent: 1,
+                seconds: *seconds,
+            };
+            (*pid, process)
+        };
+        Usage {
+            others: processes.iter().map(process).collect(),
+            ..Usage::default()
+        }
+    }
+
+    #[test]
+    fn what_others_used_is_counted_once_also_if_they_have_ended() {
+        let before = usage(&[(10, "make", 1.0), (11, "cc", 3.0), (12, "sshd", 9.0)]);
+        // cc has used another second, and make has waited for it: 3 + 1 and 0.5 of its own.
+        let after = usage(&[(10, "make", 5.5), (12, "sshd", 9.0), (13, "cc", 0.25)]);
+        let (used, most) = after.used_by_others(&before);
+        assert_eq!((used, most), (1.75, "make"));
+    }
+
+    #[test]
+    fn a_daemon_that_wakes_up_is_no_disturbance_and_a_compiler_is() {
+        let before = usage(&[(10, "cron", 1.0)]);
+        let after = |seconds| usage(&[(10, "cron", 1.0 + seconds)]);
+        assert_eq!(after(0.01).disturbed_since(&before, 1.0), None);
+        let said = after(9.0).disturbed_since(&before, 10.0);
+        assert!(said.is_some_and(|text| text.contains("9.0 s") && text.contains("cron")));
+    }
+
+    #[test]
+    fn the_bench_itself_is_none_of_the_others() {
+        let others = others();
+        assert!(!others.contains_key(&std::process::id()));
+        assert!(process(std::process::id()).is_some());
+    }
+}
