@@ -171,6 +171,8 @@ impl Running {
     fn finish(&mut self, seconds: f64) -> Result<Done> {
         let status = self.child.wait()?;
         self.ended = true;
+        // What it left behind would disturb the next run.
+        self.signal(libc::SIGKILL);
         if status.success() {
             return Ok(Done {
                 output: self.output(),
@@ -252,4 +254,56 @@ pub fn path() -> String {
 /// A text in `' '` for the shell.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    fn run_it(text: &str) -> Result<Done> {
+        run(text, LIMIT, &AtomicBool::new(false))
+    }
+
+    #[test]
+    fn what_a_command_leaves_behind_ends_with_it() {
+        let done = run_it("sleep 1000 & echo $!").expect("a command");
+        assert!(done.seconds < 10.0);
+        let stat = format!("/proc/{}/stat", done.output.trim());
+        let start = Instant::now();
+        let gone = || std::fs::read_to_string(&stat).map_or(true, |s| s.contains(") Z"));
+        while !gone() {
+            assert!(start.elapsed() < LIMIT, "it is still there");
+            sleep(TICK);
+        }
+    }
+
+    #[test]
+    fn a_command_that_fails_says_how_and_its_last_words() {
+        let error = run_it("echo one; echo two >&2; exit 3")
+            .err()
+            .expect("a failure");
+        let text = error.to_string();
+        assert!(text.contains("code 3") && text.contains("two"), "{text}");
+        let error = run_it("kill -9 $$").err().expect("a failure").to_string();
+        assert!(error.contains("signal 9"), "{error}");
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_and_one_that_is_interrupted_are_stopped() {
+        let stop = AtomicBool::new(false);
+        let error = run("sleep 1000", Duration::from_millis(200), &stop).err();
+        assert!(error.expect("a limit").to_string().contains("longer than"));
+        stop.store(true, Ordering::Relaxed);
+        let error = run("sleep 1000", LIMIT, &stop).err().expect("an end");
+        assert!(error.is::<Interrupted>());
+    }
+
+    #[test]
+    fn a_quoted_text_is_one_word_whatever_is_in_it() {
+        let text = "it's \"$HOME\" `here`";
+        let done = run_it(&format!("printf %s {}", quoted(text))).expect("printf");
+        assert_eq!(done.output, text);
+    }
 }
