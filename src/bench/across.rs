@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::bench::compare::Cell;
 use crate::bench::data::Results;
 use crate::bench::show::{
-    Block, blocks, clients_text, figure, fold, has_value, left, plain, reference, times, word,
+    Block, blocks, clients_text, figure, fold, has_value, left, plain, times, word,
 };
 use crate::bench::stats::Verdict;
 use crate::bench::table::Grid;
@@ -49,7 +49,10 @@ pub fn across(a: Side, b: Side) -> String {
         );
     }
     for (letter, results) in [("A", a.1), ("B", b.1)] {
-        let text = format!("{letter}'s ratios are to {}.", reference(results));
+        let text = format!(
+            "{letter}'s ratios are to {}.",
+            results.spec.reference_name()
+        );
         lines.extend(fold("", &text, 0, WIDTH));
     }
     lines.join("\n") + "\n"
@@ -151,7 +154,11 @@ fn differences(a: &Results, b: &Results, lines: &mut Vec<String>) {
         a.spec.seconds.to_string(),
         b.spec.seconds.to_string(),
     );
-    differ("reference", plain(reference(a)), plain(reference(b)));
+    differ(
+        "reference",
+        plain(a.spec.reference_name()),
+        plain(b.spec.reference_name()),
+    );
     for x in &a.spec.settings {
         for y in b.spec.settings.iter().filter(|y| y.name == x.name) {
             differ(&format!("setting {}", x.name), plain(&x.is), plain(&y.is));
@@ -217,7 +224,7 @@ fn side_by_side(a: &Block, b: &Block, of: (&Results, &Results), lines: &mut Vec<
 /// "0.953 worse", with the words below each other.
 fn judged(cell: &Cell, results: &Results) -> String {
     match cell.ratio {
-        _ if cell.setting == reference(results) => "reference".into(),
+        _ if cell.setting == results.spec.reference_name() => "reference".into(),
         None => "-".into(),
         Some(ratio) => {
             let verdict = cell.verdict.map_or("", word);

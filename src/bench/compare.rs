@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::bench::data::{Metric, Results, Run, Spec};
+use crate::bench::data::{Metric, Results, Run};
 use crate::bench::stats::{Ratio, Verdict, floor, median, ratio, verdict};
 use crate::bench::why::{Seen, why};
 
@@ -75,15 +75,6 @@ pub fn worse_by(cells: &[Cell], percent: f64) -> Vec<&Cell> {
     cells.iter().filter(worse).collect()
 }
 
-/// Name of the setting that all others are told against.
-fn reference(spec: &Spec) -> &str {
-    let first = spec.settings.first().map_or("", |s| s.name.as_str());
-    match spec.reference.as_str() {
-        "" => first,
-        name => name,
-    }
-}
-
 /// Where settings meet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place<'a> {
@@ -127,7 +118,7 @@ impl<'a> Runs<'a> {
     /// All settings' cells at a place.
     fn cells(&self, results: &'a Results, place: Place<'a>, metric: &Metric) -> Vec<Cell> {
         let (spec, seed) = (&results.spec, results.seed);
-        let reference = reference(spec);
+        let reference = spec.reference_name();
         let names = || spec.settings.iter().map(|s| s.name.as_str());
         let seen: BTreeMap<&str, Seen> = names()
             .filter_map(|name| Some((name, self.seen(place, name)?)))

@@ -54,6 +54,16 @@ pub struct Spec {
     pub quick: Quick,
 }
 
+impl Spec {
+    /// Name of the setting that all others are told against.
+    pub fn reference_name(&self) -> &str {
+        match self.reference.as_str() {
+            "" => self.settings.first().map_or("", |s| &s.name),
+            name => name,
+        }
+    }
+}
+
 fn default_rounds() -> u32 {
     7
 }

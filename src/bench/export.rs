@@ -10,7 +10,7 @@ use crate::bench::data::{Results, Run};
 use crate::bench::notes::notes;
 use crate::bench::show::{
     Block, blocks, clients_text, differs, explained, figure, interval, legend, percent, plain,
-    reference, times, word,
+    times, word,
 };
 
 /// One row a run and figure, as measured; a run without a figure has one row with
@@ -150,7 +150,7 @@ fn rows(results: &Results, block: &Block, out: &mut String) {
             let ratio = cell.ratio.map_or("".into(), |r| times(r.value));
             let ends = cell.ratio.map_or("".into(), |r| interval(&r));
             let verdict = match cell.verdict {
-                _ if *setting == reference(results) => "reference".into(),
+                _ if *setting == results.spec.reference_name() => "reference".into(),
                 Some(_) if differs(cell) => format!("**{}**", cell.verdict.map_or("", word)),
                 verdict => verdict.map_or("", word).to_string(),
             };
@@ -176,7 +176,7 @@ fn floor(results: &Results, block: &Block, out: &mut String) {
     let floors: Vec<String> = block.clients.iter().filter_map(one).collect();
     if !floors.is_empty() {
         let clients = if block.is_sweep() { " (clients)" } else { "" };
-        let reference = text(reference(results));
+        let reference = text(results.spec.reference_name());
         let _ = writeln!(
             out,
             "\n{reference} against itself: within {}{clients}.",

@@ -8,7 +8,7 @@ use crate::bench::axis::WIDE;
 use crate::bench::compare::Cell;
 use crate::bench::data::Results;
 use crate::bench::plot::{Bar, Chart, Curve, Point, bars, curves, swatch};
-use crate::bench::show::{Block, clients_text, counts, reference, times, way, word};
+use crate::bench::show::{Block, clients_text, counts, times, way, word};
 use crate::hist::{Hist, bounds};
 
 /// The histogram that is drawn.
@@ -30,11 +30,11 @@ const NEARLY_ALL: f64 = 99.95;
 /// A setting's number among the page's colours, dashes and markers; the reference
 /// has number 0.
 fn style(results: &Results, setting: &str) -> usize {
-    if setting == reference(results) {
+    if setting == results.spec.reference_name() {
         return 0;
     }
     let others = results.spec.settings.iter().map(|s| s.name.as_str());
-    let mut others = others.filter(|name| *name != reference(results));
+    let mut others = others.filter(|name| *name != results.spec.reference_name());
     others.position(|name| name == setting).map_or(1, |n| n + 1)
 }
 
@@ -45,7 +45,7 @@ fn legend(results: &Results, settings: &[&str], marked: bool, band: bool) -> Mar
                 li { (swatch(style(results, setting), marked)) (setting) }
             }
             @if band {
-                li { span.swatch.bandbox {} (reference(results)) " against itself" }
+                li { span.swatch.bandbox {} (results.spec.reference_name()) " against itself" }
             }
         }
     }
@@ -53,7 +53,7 @@ fn legend(results: &Results, settings: &[&str], marked: bool, band: bool) -> Mar
 
 /// Ratios to the reference, and the medians themselves, over clients.
 pub fn sweep_plots(results: &Results, block: &Block) -> Markup {
-    let reference = reference(results);
+    let reference = results.spec.reference_name();
     let ratio = |cell: &Cell| {
         let r = cell.ratio?;
         Some((r.value, r.low, r.high))
@@ -160,7 +160,7 @@ pub fn ratio_bars(results: &Results, block: &Block) -> Markup {
         })
     };
     let all: Vec<Bar> = block.settings.iter().filter_map(bar).collect();
-    let reference = reference(results);
+    let reference = results.spec.reference_name();
     let title = format!(
         "\u{d7} {reference} ({} is better)",
         way(block.metric.better)

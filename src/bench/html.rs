@@ -15,8 +15,7 @@ use crate::bench::data::Results;
 use crate::bench::figures::{latency_plots, ratio_bars, sweep_plots};
 use crate::bench::notes::notes;
 use crate::bench::show::{
-    Block, blocks, clients_text, counts, explained, figure, interval, legend, percent, reference,
-    times, word,
+    Block, blocks, clients_text, counts, explained, figure, interval, legend, percent, times, word,
 };
 use crate::bench::stats::Verdict;
 use crate::hist::show_rounded;
@@ -104,7 +103,7 @@ fn summary(results: &Results, cells: &[Cell]) -> Markup {
     html! {
         @if !counted.is_empty() {
             h2 { "In short" }
-            p { "How many of the comparisons with " b { (reference(results)) } " came out how:" }
+            p { "How many of the comparisons with " b { (results.spec.reference_name()) } " came out how:" }
             div.box { table {
                 thead { tr { th { "setting" } @for v in verdicts { th { (word(v)) } } } }
                 tbody { @for (setting, numbers) in rows {
@@ -172,7 +171,7 @@ fn rows(results: &Results, block: &Block) -> Markup {
                         td { (interval(&ratio)) }
                     } @else { td {} td {} }
                     td.text {
-                        @if *setting == reference(results) { "reference" }
+                        @if *setting == results.spec.reference_name() { "reference" }
                         (verdict(cell.and_then(|c| c.verdict)))
                     }
                     @if ladder { td { (step(block, clients, setting)) } }
@@ -203,7 +202,7 @@ fn matrix(results: &Results, block: &Block) -> Markup {
             }
             @if block.clients.iter().any(|n| block.floor(*n).is_some()) {
                 tr.soft {
-                    th { (reference(results)) " against itself, within" }
+                    th { (results.spec.reference_name()) " against itself, within" }
                     @for n in &block.clients { td { (block.floor(*n).map_or("-".into(), percent)) } }
                 }
             } }
@@ -234,7 +233,7 @@ fn floor(results: &Results, block: &Block) -> Markup {
     let floor = block.floor(block.clients[0]);
     html! {
         @if let (Some(floor), false) = (floor, block.is_sweep()) {
-            p.soft { (reference(results)) " against itself: within " (percent(floor)) "." }
+            p.soft { (results.spec.reference_name()) " against itself: within " (percent(floor)) "." }
         }
     }
 }

@@ -136,14 +136,6 @@ pub fn floor(cell: &Cell) -> Option<f64> {
     cell.floor.filter(|f: &f64| f.is_finite())
 }
 
-/// The setting that all others are told against.
-pub fn reference(results: &Results) -> &str {
-    match results.spec.reference.as_str() {
-        "" => results.spec.settings.first().map_or("", |s| &s.name),
-        name => name,
-    }
-}
-
 /// Which way is good, as a word.
 pub fn way(better: Better) -> &'static str {
     match better {
@@ -228,7 +220,7 @@ pub fn legend(results: &Results) -> String {
         "better, worse: than {}, beyond the 95 % interval and the noise floor. same: \
          no difference shown. noisy: too much noise to tell. Ratios are made round by \
          round and may differ a little from those of the medians.",
-        plain(reference(results))
+        plain(results.spec.reference_name())
     )
 }
 

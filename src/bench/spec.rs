@@ -65,12 +65,7 @@ pub fn asked_for(args: &BenchArgs) -> Result<Spec> {
         (None, None) => return Err(bad("name a spec, or give a command with --cmd".into())),
     };
     change(&mut spec, args)?;
-    if spec.reference.is_empty() {
-        spec.reference = spec
-            .settings
-            .first()
-            .map_or(String::new(), |s| s.name.clone());
-    }
+    spec.reference = spec.reference_name().to_string();
     check(&spec)?;
     Ok(spec)
 }

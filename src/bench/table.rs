@@ -11,7 +11,7 @@ use crate::bench::data::Results;
 use crate::bench::notes::notes;
 use crate::bench::show::{
     Block, blocks, clients_text, columns, explained, figure, fold, interval, left, legend, mark,
-    percent, plain, reference, right, times, word,
+    percent, plain, right, times, word,
 };
 use crate::metrics::WIDTH;
 
@@ -60,7 +60,7 @@ fn single(results: &Results, block: &Block, lines: &mut Vec<String>) {
         let cell = block.at(clients, setting);
         let ratio = cell.and_then(|c| c.ratio);
         let verdict = match cell {
-            Some(_) if *setting == reference(results) => "reference",
+            Some(_) if *setting == results.spec.reference_name() => "reference",
             Some(cell) => cell.verdict.map_or("", word),
             None => "no figure",
         };
@@ -79,7 +79,7 @@ fn single(results: &Results, block: &Block, lines: &mut Vec<String>) {
     if let Some(floor) = block.floor(clients) {
         let text = format!(
             "{} against itself: within {}",
-            reference(results),
+            results.spec.reference_name(),
             percent(floor)
         );
         lines.extend(fold("", &text, 2, WIDTH));
@@ -103,7 +103,7 @@ fn sweep(results: &Results, block: &Block, lines: &mut Vec<String>) {
         };
         row(setting, &median);
     }
-    let reference = reference(results);
+    let reference = results.spec.reference_name();
     row("", &|_| String::new());
     row(&format!("ratio to {reference}"), &|_| String::new());
     for setting in block.settings.iter().filter(|s| **s != reference) {
